@@ -45,11 +45,13 @@ HTML_ALREADY = {
     },
     "publish/releases/pages.py": {
         "release.name", "before.name", "done.period", "folder", "stem", "up", "href",  # of letters that the declaration admits
-        "''.join(items)", "CHART", "WAITING", "_certificates(done, '')", "_certificates(done, folder)",
-        "_link_before(release, site)", "_notes(release)", "about", "answer.chart(title=picture).svg()", "by", "cards", "check",
-        "days", "drawn", "each", "each.upper()", "files_", "foot", "head", "items", "links", "listed", "main", "method", "name",
-        "nav", "notes", "one.series.chart(title=title).svg()", "picture", "site.promise", "table_html(answer)", "text", "under",
-        "words",
+        "''.join(items)", "CHART", "WAITING", "_certificates(done, folder)",
+        "_downloads(f'{folder}data', release.formats, title)", "_link_before(release, site)", "_notes(release)", "about", "by",
+        "cards", "check", "days", "drawn", "each", "each.upper()", "figure", "files_", "foot", "head", "items", "links", "listed",
+        "main", "method", "name", "nav", "notes", "opening", "picture",
+        "picture_under(answer, picture, _days(done.first, done.last)).svg()",
+        "picture_under(answer, title, _days(first, done.last)).svg()", "picture_under(one.series, title, days).svg()",
+        "site.promise", "table", "table_html(answer)", "text", "under", "words",
     },
     "release/plots.py": {"route", "COLOURS[at][0]", "at"},
     "chart.py": {"rules", "end", "rest", "head"},

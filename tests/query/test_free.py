@@ -218,7 +218,9 @@ def test_explain_is_a_free_list_of_lines(ana: Session) -> None:
     before, question = entries(ana), "SELECT ward, COUNT(*) AS n FROM visits WHERE cost > :least GROUP BY ward"
     answer = ana.sql(f"-- what does it cost?\nexplain {question}", params={"least": 3}, epsilon=1)
     assert answer["explanation"] == tuple(str(ana.explain(question, params={"least": 3}, epsilon=1)).splitlines())
-    assert answer["explanation"][-1].startswith("price: epsilon 1; remaining")
+    price, rung = answer["explanation"][-2:]
+    assert price.startswith("price: epsilon 1; remaining")
+    assert rung.startswith("rung: ")
     assert ana.explain(f"EXPLAIN {question}").epsilon == 0
     assert (answer.receipt.epsilon, answer.receipt.entry, entries(ana)) == (0, None, before)
     with pytest.raises(Refused) as refused:

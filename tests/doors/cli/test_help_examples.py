@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from by_month import Clinic, declared
 from pages import ROOT
+from served import served
 from tacit.data.prepare import prepare
 from tacit.doors.cli import app
 from tacit.doors.cli.demo import hospital
@@ -99,6 +100,7 @@ def small(monkeypatch):
     monkeypatch.setattr(hospital, "PATIENTS", 400)
     demo = import_module("tacit.doors.cli.demo")  # the package has the command under that name
     monkeypatch.setattr(Remote, "catalog", lambda self: {})  # nobody answers under the name of the example
+    monkeypatch.setattr(Remote, "withdraw", lambda self, number: None)
     timing = import_module("tacit.doors.cli.attack.sessions")
     monkeypatch.setattr(timing, "of_own_server", lambda count: reply_times("", (bool, bool), count, rest=0))
     monkeypatch.setattr(demo, "SUBSETS", 16)
@@ -110,7 +112,9 @@ def small(monkeypatch):
     monkeypatch.setattr(plants, "cases", lambda plant=None: everything()[-1:])
 
 
-FRESH = ("stream", "prepare", "ledger begin", "ledger units", "synthesize tables")  # without a ledger, or with another catalog
+DECISIONS = ("approvals approve", "approvals reduce", "approvals refuse")
+MONTHLY = ("stream", "ledger budget")
+FRESH = (*DECISIONS, *MONTHLY, "prepare", "ledger begin", "ledger units", "synthesize tables")  # no ledger, or another catalog
 
 
 STREAM = (
@@ -131,9 +135,34 @@ def by_month(place: Path) -> Path:
     return place
 
 
+def raised(place: Path) -> Path:
+    """The same, whose budget of a month was raised in the catalog since a question was paid for."""
+    catalog = by_month(place) / "tacit.toml"
+    with open_data(catalog) as data:
+        data.session("ana").sql("SELECT COUNT(*) FROM visits", epsilon=0.1)
+    before = catalog.read_text("utf-8")
+    catalog.write_text(before.replace("epsilon = 1\n", "epsilon = 2\n", 1), "utf-8")
+    assert catalog.read_text("utf-8") != before
+    return place
+
+
+def waiting(place: Path) -> Path:
+    """A hospital where three questions of ana wait for a decision."""
+    with served(place) as hospital_:
+        catalog = place / "tacit.toml"
+        limited = re.sub(r"(\[budget\].*)", r"\1\napprove_above = 0.3", catalog.read_text("utf-8"), count=1)
+        catalog.write_text(limited, "utf-8")
+        for number, column in enumerate(("COUNT(*)", "SUM(cost)", "AVG(cost)"), start=1):
+            reply = hospital_.call("ask", sql=f"SELECT {column} FROM visits", epsilon="0.8")
+            assert f"it waits as number {number}".encode() in reply.body
+    return place
+
+
 def fresh(name: str, place: Path) -> Path:
-    if name == "stream":
-        return by_month(place)
+    if name in MONTHLY:
+        return by_month(place) if name == "stream" else raised(place)
+    if name in DECISIONS:
+        return waiting(place)
     catalog = hospital.build(place)
     if name == "ledger units":
         with open_data(catalog) as data:
@@ -163,6 +192,8 @@ def run(words: list[str]) -> Any:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_example_of_the_help_runs(name, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("TACIT_ANALYST", "ana")
+    if name == "approvals withdraw":
+        monkeypatch.setenv("TACIT_TOKEN", f"tacit_{'a' * 43}")
     monkeypatch.chdir(fresh(name, tmp_path) if name in FRESH else folder)
     words, code = example(name)
     result = run(words)

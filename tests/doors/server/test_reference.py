@@ -77,6 +77,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "groups": {"groups": 20_000},
     "fresh": {"fresh": True, "sql": "SELECT COUNT(*) AS n FROM visits"},
 }
+STREAM = {"sql": "SELECT COUNT(*) AS n FROM visits WHERE day <= :last", "through": "2020-03", "horizon": 12}
+STREAM |= {"epsilon": "0.01", "delta": "1e-9"}
+NEEDS_PERIODS = {"/v1/streams", "/v1/streams/explain"}  # test_periods.py asks them of a real server whose budget has periods
 PLAIN = "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward"
 
 
@@ -125,8 +128,11 @@ def test_every_option_is_asked():
 
 @contextmanager
 def running(folder: Path, planted: str = "") -> Iterator[Server]:
+    """A server of the hospital; a curator decides on what costs more than everything that is asked here."""
     with served(folder) as place:
         tokens = place.tokens
+    file = folder / "tacit.toml"
+    file.write_text(re.sub(r"(\[budget\].*)", r"\1\napprove_above = 0.3", file.read_text("utf-8"), count=1), "utf-8")
     with serving(folder, tokens, engines=2, planted=planted) as server:
         server.wait_until_ready()
         yield server
@@ -229,15 +235,21 @@ def test_every_other_request_is_replied_to(server):
     entry = sent(server, "/v1/questions", {"sql": PLAIN, "epsilon": "0.0003"})[1]["entry"]
     sent_elsewhere = {"/v1/questions", "/v1/explain", "/v1/token", "/v1/accounts", "/v1/tokens", "/v1/revocations"}
     bodies: dict[str, Any] = {"/v1/caps": {"name": "bob"}, "/v1/limits": {"seconds": 60}, "/v1/resume": {"reason": "a test"}}
-    bodies["/v1/token/revocations"] = {}
+    bodies |= {"/v1/token/revocations": {}, **dict.fromkeys(NEEDS_PERIODS, STREAM)}
+    bodies |= {"/v1/waiting/withdrawals": {"number": 1}, "/v1/approvals": {"name": "ana", "number": 2, "decision": "refused"}}
     with nothing_ends(server):
+        for dear in ("0.4", "0.5"):
+            assert sent(server, "/v1/questions", {"sql": PLAIN, "epsilon": dear}) == (409, "needs_approval")
         for path, methods in paths.items():
             for method in methods:
                 if method == "post" and path in sent_elsewhere:
                     continue
                 place = path.replace("{entry}", str(entry))
                 replies = {replied(server, method.upper(), place, by, bodies.get(path))[0] for by in ("ana", "cara", "otto", "")}
-                assert 200 in replies, (method, path)
+                if path in NEEDS_PERIODS:
+                    assert sent(server, path, STREAM) == (422, "not_allowed")
+                else:
+                    assert 200 in replies, (method, path)
                 assert not {0, 503, 504} & replies, (method, path)
         for form in ("json", "csv", "arrow", "svg", "exact"):
             assert replied(server, "GET", f"/v1/answers/{entry}?form={form}", "ana")[0] == 200

@@ -20,6 +20,7 @@ import pytest
 import tacit
 from chance import fewest_hits, most_hits
 from tacit.accounting.composition import loss
+from tacit.accounting.events import GaussianKeys
 from tacit.errors import NotAllowed, Refused, WrongType
 from tacit.mechanisms.noise import discrete
 from tacit.privacy.loss import Pure
@@ -196,9 +197,11 @@ def test_one_entry_and_a_repeated_answer(neighbours: list[DataSet]) -> None:
     first = data.session().sql(NOTES, epsilon=1, delta=1e-3)
     assert data.ledger.head.number - before == 2  # the spend, and the answer that is kept
     *_, entry = (entry for entry in data.ledger.entries() if entry.kind == "spend")
-    keys, other, together = entry.event.events
-    assert type(keys) is type(other)
-    assert len(together.events) == 6, "counts and sums of three parts"
+    (together,) = entry.event.events
+    kinds = [type(event) for event in together.events]
+    assert sorted(map(kinds.count, {*kinds})) == [2, 6], "keys of two parts, counts and sums of three"
+    assert {type(event) for event in together.events if event.delta} == {GaussianKeys}
+    assert together.delta + sum(event.delta for event in together.events) <= Fraction(1, 1000)
     again = data.session().sql(NOTES.replace("AS n", "AS many"), epsilon=1, delta=1e-3)
     assert again.receipt.again
     assert again["many"] == first["n"]

@@ -67,18 +67,21 @@ def approval(page: Page, stated: Stated, analyst: str, above: Fraction) -> dict[
     if entry is not None and holds and entry.details["decision"] != REFUSE and _within(stated, entry):
         return {APPROVED: entry.number}
     less = f"ask with epsilon={at_most(above)} or less" if above else "ask a question that costs nothing"
+    named = ("epsilon",) if above else ()
     error = NeedsApproval(
         f"this question asks for epsilon {at_least(stated.epsilon)}: above {at_most(above)} a curator decides",
         remedy=f"ask it on the server of the data set, where it waits for a curator, or {less}",
+        argument=named,
     )
     if entry is not None and holds and entry.details["decision"] == REFUSE and not _is_cheaper(stated, entry):
         why = f": {entry.details['reason']}" if entry.details["reason"] else ""
-        error = NeedsApproval(f"a curator has refused this question{why}", remedy=f"ask another one, or {less}")
+        error = NeedsApproval(f"a curator has refused this question{why}", remedy=f"ask another one, or {less}", argument=named)
     elif entry is not None and holds and entry.details["decision"] == REDUCE:
         most = _most_of(entry)
         also = f" and delta={at_most(most[1])}" if stated.delta else ""
         said = f"a curator admits this question with at most epsilon {at_most(most[0])}, delta {at_most(most[1])}"
-        error = NeedsApproval(said, remedy=f"ask it once with epsilon={at_most(most[0])}{also} or less")
+        less = f"ask it once with epsilon={at_most(most[0])}{also} or less"
+        error = NeedsApproval(said, remedy=less, argument=("epsilon", "delta") if stated.delta else "epsilon")
     else:
         error.stated = stated
     raise error

@@ -16,6 +16,7 @@ from math import ceil
 from pathlib import Path
 
 from tacit.doors.cli.demo.hospital import MOST_VISITS, PATIENTS, build
+from tacit.files import write
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.price.work import BESIDE, worst
@@ -54,7 +55,7 @@ def measurements(folder: Path) -> Iterator[Timed]:
     """The times of the questions on a generated hospital in a folder."""
     place = build(folder)
     text = place.read_text("utf-8").replace(f"= {2 * PATIENTS * MOST_VISITS}\n", f"= {PATIENTS * MOST_VISITS}\n")
-    place.write_text(text.replace(f"= {2 * PATIENTS} ", f"= {PATIENTS} "), "utf-8")
+    write(place, text.replace(f"= {2 * PATIENTS} ", f"= {PATIENTS} "))
     with _register_in(folder), open_data(place, own_process=False) as data:
         data.prepare(yes=True)
         data.begin_scratch("the pace of this machine")

@@ -153,7 +153,8 @@ def _so_far(release: Release, done: Done, folder: str) -> str:
         table = f"<details><summary>Table of {len(answer):,} rows</summary>{table}</details>"
     price = f"{answer.caption()}; the newest number is entry {done.entry} of the ledger"
     return (
-        f'<section class="card"><h2>Up to {for_html(done.period)}</h2><p>{STREAM.format(word=release.period)}</p>{drawn}{table}'
+        f'<section class="card"><h2>Up to {for_html(done.period)}</h2><p>{for_html(STREAM.format(word=release.period))}</p>'
+        f"{drawn}{table}"
         f'<p class="fine">{for_html(price)}.</p>{_downloads(f"{folder}data", release.formats, title)}'
         f"<details><summary>Notes and question</summary><ul>{notes}</ul><pre>{prose_for_html(done.question)}</pre></details>"
         f"{_certificates(done, folder)}</section>"
