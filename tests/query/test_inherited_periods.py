@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import tacit
 from by_month import KEY
 from joined import Asked
 from moved import check_clinic
@@ -28,8 +31,13 @@ from tacit.data.prepare import prepare
 from tacit.errors import InvalidCatalog, NotAllowed
 from tacit.privacy.catalog import Catalog, fingerprint
 from tacit.privacy.periods import Calendar
+from tacit.publish.synthetic.rows.cells import chosen_columns
+from tacit.publish.synthetic.rows.marginals import count_marginal
+from tacit.publish.synthetic.rows.release import synthesize_independent
 from tacit.query.engines import compile as compiled
 from tacit.query.periods import charged
+from tacit.release.curators import for_the_owner
+from tacit.release.reads import reads_of
 
 MONTH = Calendar("month")
 LENGTHS = pytest.mark.parametrize("examples", [1, pytest.param(40, marks=pytest.mark.slow)])
@@ -321,6 +329,29 @@ def test_the_day_of_the_row_that_leads_says_which_periods_are_read(asked, text, 
 def test_keys_that_do_not_lead_to_the_period_are_not_enough(asked, text):
     with pytest.raises(NotAllowed, match=REFUSED[text]):
         asked.plan(text)
+
+
+# --- ways to publish -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_way_to_publish_reads_and_charges_the_periods_of_a_led_table(tmp_path):
+    """The months are those of the visits; a table without periods would be read whole, and pay from the lifetime alone."""
+    declared(tmp_path, TWICE)
+    with tacit.open(tmp_path / "tacit.toml", own_process=False) as data:
+        data.prepare(yes=True, through="2025-03", reason="a test")
+        data.begin_scratch("a test")
+        for name, column in (("labs", "value"), ("notes", "words")):
+            by_month = [sum(row[1] == month for row in by_hand(TWICE)[name]) for month in (1, 2, 3)]
+            chosen = chosen_columns(data.as_prepared, name, [column])
+            read = [reads_of(data.as_prepared, chosen.table, data.version, f"2025-{month:02}") for month in (1, 2, 3)]
+            read.append(reads_of(data.as_prepared, chosen.table, data.version, None))
+            marginals = [count_marginal(chosen.table, chosen.axes, each.engine(data.engine)) for each in read]
+            found = [int(np.asarray(for_the_owner(each)).sum()) for each in marginals]
+            assert found == [*by_month, sum(by_month)], name
+        synthesize_independent(data, "labs", epsilon=Fraction(1, 8), columns=["value"])
+        synthesize_independent(data, "notes", epsilon=Fraction(1, 8), columns=["words"], periods="2025-02")
+        charged = [entry.in_periods.named for entry in data.ledger.entries() if entry.kind == "spend"]
+        assert charged == ["2025-01 to 2025-03", "2025-02"]
 
 
 # --- declarations --------------------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def reads_of(catalog: Catalog, table: Table, version: str, periods: str | None =
         if chosen is not None:
             raise InvalidInput("periods need a budget of each period; leave them out, or add per to [budget]", argument="periods")
         return Reads(version=version)
-    if table.period is None:
+    if table.per is None:
         if chosen is not None:
             raise InvalidInput(f"{table.name} has no period; leave out periods", argument="periods")
         if per.lifetime is None:
@@ -121,5 +121,5 @@ class ByPeriod:
 def _within(node: Any, runs: Runs) -> Any:
     """A plan whose scans of tables with periods have these."""
     if isinstance(node, Bound):
-        return node if node.child.table.period is None else replace(node, periods=runs)
+        return node if node.child.table.per is None else replace(node, periods=runs)
     return replace(node, child=_within(node.child, runs))
